@@ -30,8 +30,13 @@ enum HistoryFormat {
 #[derive(Debug)]
 pub struct AgentHistoryReader {
     format: HistoryFormat,
+    /// Lines that told nothing, not blank.
+    untold: u32,
     trace: AgentTraceReader,
 }
+
+/// So many lines that tell nothing are those of a trace, each with a warning.
+const MAX_UNTOLD_LINES: u32 = 100;
 
 /// The keys by which formats are told apart.
 #[derive(Deserialize)]
@@ -68,6 +73,7 @@ impl AgentHistoryReader {
     pub fn new(trace: AgentTraceReader) -> Self {
         Self {
             format: HistoryFormat::Unknown,
+            untold: 0,
             trace,
         }
     }
@@ -75,28 +81,52 @@ impl AgentHistoryReader {
     /// Takes one line, with or without its line break.
     pub fn read_history_line(&mut self, line: &[u8]) {
         if let HistoryFormat::Unknown = self.format {
-            self.format = format_of_line(line);
+            self.find_out_format(line);
         }
         match &mut self.format {
             HistoryFormat::ClaudeCode(history) => {
+                self.trace.count_line();
                 history.read_transcript_row(line, &mut self.trace);
             }
-            HistoryFormat::Codex(history) => history.read_rollout_row(line, &mut self.trace),
-            // A line that tells nothing is reported, if it is not blank.
+            HistoryFormat::Codex(history) => {
+                self.trace.count_line();
+                history.read_rollout_row(line, &mut self.trace);
+            }
             HistoryFormat::Trace | HistoryFormat::Unknown => self.trace.read_trace_line(line),
+        }
+    }
+
+    fn find_out_format(&mut self, line: &[u8]) {
+        self.format = format_of_line(line);
+        match &self.format {
+            // Bookkeeping came first: nothing to warn of.
+            HistoryFormat::ClaudeCode(_) | HistoryFormat::Codex(_) => self.trace.forget_items(),
+            HistoryFormat::Unknown if !line.trim_ascii().is_empty() => {
+                self.untold += 1;
+                if self.untold > MAX_UNTOLD_LINES {
+                    self.format = HistoryFormat::Trace;
+                }
+            }
+            HistoryFormat::Trace | HistoryFormat::Unknown => {}
         }
     }
 
     /// There are no more lines: what was being read is complete.
     pub fn end_history(&mut self) {
-        if let HistoryFormat::ClaudeCode(history) = &mut self.format {
-            history.end_transcript(&mut self.trace);
+        match &mut self.format {
+            HistoryFormat::ClaudeCode(history) => history.end_transcript(&mut self.trace),
+            HistoryFormat::Unknown => self.format = HistoryFormat::Trace,
+            HistoryFormat::Codex(_) | HistoryFormat::Trace => {}
         }
     }
 
-    /// Returns the next item of the lines taken so far.
+    /// Returns the next item of the lines taken so far. There is none until a line tells the format, or
+    /// the file is over.
     pub fn next_trace_item(&mut self) -> Option<AgentTraceLine> {
-        self.trace.next_trace_item()
+        match &self.format {
+            HistoryFormat::Unknown => None,
+            _ => self.trace.next_trace_item(),
+        }
     }
 }
 

@@ -49,13 +49,13 @@ fn a_transcript_of_claude_code() {
             "prompt Do the smoke task.",
             r#"call Bash {"command":"echo fine","description":"say fine"}"#,
             r#"call Bash {"command":"ls /nope","description":"fails"}"#,
-            // Three rows of one message: its tokens count once.
-            "round Some((11, 1110))",
             "returned failed=true",
             "returned failed=false",
+            // Three rows of one message: its tokens count once.
+            "round Some((11, 1110))",
             r#"call Write {"file_path":"hello.txt","content":"hello\n"}"#,
-            "round Some((22, 2220))",
             "returned failed=false",
+            "round Some((22, 2220))",
             "round Some((33, 3000))",
             "stop I believe the work is complete.",
         ]
@@ -149,4 +149,66 @@ nonsense"#;
             "warning 3 cannot be read: expected ident at line 1 column 2"
         ]
     );
+}
+
+#[test]
+fn results_between_the_rows_of_a_response_split_nothing() {
+    let row = |usage: u32, content: &str| {
+        format!(
+            r#"{{"type":"assistant","sessionId":"s1234567","message":{{"id":"m","content":[{content}],"usage":{{"input_tokens":5,"output_tokens":{usage}}}}}}}"#
+        )
+    };
+    let call =
+        |id: &str| format!(r#"{{"type":"tool_use","id":"{id}","name":"Read","input":{{}}}}"#);
+    let result = |id: &str| {
+        format!(
+            r#"{{"type":"user","sessionId":"s1234567","message":{{"content":[{{"type":"tool_result","tool_use_id":"{id}","content":"x"}}]}}}}"#
+        )
+    };
+    let text = [
+        row(1, &call("a")),
+        result("a"),
+        row(40, &call("b")),
+        result("b"),
+    ];
+    assert_eq!(
+        items(&text.join("\n")),
+        [
+            "session claude-code s1234567",
+            "call Read {}",
+            "returned failed=false",
+            "call Read {}",
+            "returned failed=false",
+            "round Some((40, 5))",
+        ]
+    );
+}
+
+#[test]
+fn a_total_that_is_said_again_is_no_round() {
+    let count = |output: u32| {
+        format!(
+            r#"{{"timestamp":"t","type":"event_msg","payload":{{"type":"token_count","info":{{"total_token_usage":{{"input_tokens":7,"output_tokens":{output}}}}}}}}}"#
+        )
+    };
+    let text = [count(3), count(3), count(9)];
+    assert_eq!(
+        items(&text.join("\n")),
+        ["round Some((3, 7))", "round Some((6, 0))"]
+    );
+}
+
+#[test]
+fn bookkeeping_before_a_transcript_is_no_mistake_and_in_an_unknown_file_it_is() {
+    let summary = r#"{"type":"summary","summary":"x","leafUuid":"l"}"#;
+    let prompt =
+        r#"{"type":"user","sessionId":"s1234567","message":{"role":"user","content":"do it"}}"#;
+    assert_eq!(
+        items(&format!("{summary}\n{prompt}")),
+        ["session claude-code s1234567", "prompt do it"]
+    );
+    assert_eq!(items(summary), ["warning 1 unknown type \"summary\""]);
+    // However many there are, none is kept for ever.
+    let many = vec![summary; 1_000].join("\n");
+    assert_eq!(items(&many).len(), 1_000);
 }

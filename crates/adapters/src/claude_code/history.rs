@@ -17,9 +17,8 @@ pub(crate) struct ClaudeCodeHistory {
     /// The file is a sub-agent's: all its rows are of a side chain.
     is_side_chain: Option<bool>,
     /// The response whose rows are being read.
+    /// Results may stand between them, and the last has the final counts.
     response: Option<OpenResponse>,
-    /// The id of the newest response that was a round: results may stand between its rows.
-    ended: Option<String>,
 }
 
 /// Bytes of a response's text that are kept.
@@ -28,7 +27,7 @@ const MAX_TEXT: usize = 24 * 1024;
 #[derive(Debug)]
 struct OpenResponse {
     id: String,
-    /// The use, as JSON. The last row has the final counts.
+    /// The use, as JSON.
     usage: Option<String>,
     text: String,
     /// It ends its turn.
@@ -98,7 +97,7 @@ impl ClaudeCodeHistory {
         {
             self.begun = true;
             let agent = json_string(super::NAME);
-            trace.read_trace_line(&trace_line(
+            trace.read_line_of_row(&trace_line(
                 "session",
                 &[("id", &json_string(id)), ("agent", &agent)],
             ));
@@ -110,12 +109,11 @@ impl ClaudeCodeHistory {
         match (&*row.kind, &row.message) {
             ("assistant", Some(message)) => self.read_response_row(message, trace),
             ("user", Some(message)) if !row.is_compact_summary => {
-                self.end_response(trace);
-                read_user_row(message, row.is_meta, trace);
+                self.read_user_row(message, row.is_meta, trace);
             }
             ("system", _) if row.subtype.as_deref() == Some("compact_boundary") => {
                 self.end_response(trace);
-                trace.read_trace_line(&trace_line("compaction", &[]));
+                trace.read_line_of_row(&trace_line("compaction", &[]));
             }
             _ => {}
         }
@@ -139,37 +137,30 @@ impl ClaudeCodeHistory {
         {
             self.end_response(trace);
         }
-        let is_counted = self.response.is_none() && self.ended.as_deref() == Some(id);
-        if !is_counted {
-            let response = self.response.get_or_insert_with(|| OpenResponse {
-                id: id.to_owned(),
-                usage: None,
-                text: String::new(),
-                ends_turn: false,
-            });
-            if let Some(usage) = message.usage {
-                response.usage = Some(usage.get().to_owned());
-            }
-            response.ends_turn |= message.stop_reason.as_deref() == Some("end_turn");
+        let response = self.response.get_or_insert_with(|| OpenResponse {
+            id: id.to_owned(),
+            usage: None,
+            text: String::new(),
+            ends_turn: false,
+        });
+        if let Some(usage) = message.usage {
+            response.usage = Some(usage.get().to_owned());
         }
+        response.ends_turn |= message.stop_reason.as_deref() == Some("end_turn");
         for block in content_blocks(message.content) {
             match (&*block.kind, &block.name) {
                 ("tool_use", Some(name)) => {
                     let id = block.id.as_deref().map_or("null".to_owned(), json_string);
                     let args = block.input.map_or("null", RawValue::get);
-                    trace.read_trace_line(&trace_line(
+                    trace.read_line_of_row(&trace_line(
                         "tool_call",
                         &[("id", &id), ("tool", &json_string(name)), ("args", args)],
                     ));
                 }
-                ("text", _) => {
-                    if let Some(response) = &mut self.response
-                        && response.text.len() < MAX_TEXT
-                    {
-                        let text = block.text.as_deref().unwrap_or_default();
-                        let end = text.floor_char_boundary(text.len().min(MAX_TEXT));
-                        response.text.push_str(text.get(..end).unwrap_or_default());
-                    }
+                ("text", _) if response.text.len() < MAX_TEXT => {
+                    let text = block.text.as_deref().unwrap_or_default();
+                    let end = text.floor_char_boundary(text.len().min(MAX_TEXT));
+                    response.text.push_str(text.get(..end).unwrap_or_default());
                 }
                 _ => {}
             }
@@ -182,46 +173,55 @@ impl ClaudeCodeHistory {
             return;
         };
         let usage = response.usage.as_deref().unwrap_or("null");
-        trace.read_trace_line(&trace_line("assistant", &[("usage", usage)]));
+        trace.read_line_of_row(&trace_line("assistant", &[("usage", usage)]));
         if response.ends_turn {
             let text = json_string(&response.text);
-            trace.read_trace_line(&trace_line("stop", &[("text", &text)]));
+            trace.read_line_of_row(&trace_line("stop", &[("text", &text)]));
         }
-        self.ended = Some(response.id).filter(|id| !id.is_empty());
     }
-}
 
-fn read_user_row(
-    message: &TranscriptHistoryMessage<'_>,
-    is_meta: bool,
-    trace: &mut AgentTraceReader,
-) {
-    let content = message.content.map_or("null", RawValue::get);
-    let mut prompt = serde_json::from_str::<String>(content).unwrap_or_default();
-    for block in content_blocks(message.content) {
-        match (&*block.kind, &block.tool_use_id) {
-            ("tool_result", Some(id)) => {
-                let result = block.content.map_or("null", RawValue::get);
-                let error = if block.is_error == Some(true) {
-                    "true"
-                } else {
-                    "false"
-                };
-                trace.read_trace_line(&trace_line(
-                    "tool_result",
-                    &[
-                        ("id", &json_string(id)),
-                        ("result", result),
-                        ("error", error),
-                    ],
-                ));
-            }
-            ("text", _) => prompt.push_str(block.text.as_deref().unwrap_or_default()),
-            _ => {}
+    fn read_user_row(
+        &mut self,
+        message: &TranscriptHistoryMessage<'_>,
+        is_meta: bool,
+        trace: &mut AgentTraceReader,
+    ) {
+        // Whether rows without an id are one response, nothing says.
+        if self
+            .response
+            .as_ref()
+            .is_some_and(|response| response.id.is_empty())
+        {
+            self.end_response(trace);
         }
-    }
-    if !is_meta && !prompt.is_empty() {
-        trace.read_trace_line(&trace_line("user", &[("text", &json_string(&prompt))]));
+        let content = message.content.map_or("null", RawValue::get);
+        let mut prompt = serde_json::from_str::<String>(content).unwrap_or_default();
+        for block in content_blocks(message.content) {
+            match (&*block.kind, &block.tool_use_id) {
+                ("tool_result", Some(id)) => {
+                    let result = block.content.map_or("null", RawValue::get);
+                    let error = if block.is_error == Some(true) {
+                        "true"
+                    } else {
+                        "false"
+                    };
+                    trace.read_line_of_row(&trace_line(
+                        "tool_result",
+                        &[
+                            ("id", &json_string(id)),
+                            ("result", result),
+                            ("error", error),
+                        ],
+                    ));
+                }
+                ("text", _) => prompt.push_str(block.text.as_deref().unwrap_or_default()),
+                _ => {}
+            }
+        }
+        if !is_meta && !prompt.is_empty() {
+            self.end_response(trace);
+            trace.read_line_of_row(&trace_line("user", &[("text", &json_string(&prompt))]));
+        }
     }
 }
 

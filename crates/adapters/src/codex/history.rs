@@ -96,7 +96,7 @@ impl CodexHistory {
                 self.begun = true;
                 let id = payload.id.as_deref().map_or("null".to_owned(), json_string);
                 let agent = json_string(super::NAME);
-                trace.read_trace_line(&trace_line("session", &[("id", &id), ("agent", &agent)]));
+                trace.read_line_of_row(&trace_line("session", &[("id", &id), ("agent", &agent)]));
             }
             ("response_item", "function_call" | "custom_tool_call" | "local_shell_call") => {
                 read_call(payload, trace);
@@ -121,9 +121,9 @@ impl CodexHistory {
             }
             ("event_msg", "task_complete") => {
                 let text = json_string(payload.last_agent_message.as_deref().unwrap_or_default());
-                trace.read_trace_line(&trace_line("stop", &[("text", &text)]));
+                trace.read_line_of_row(&trace_line("stop", &[("text", &text)]));
             }
-            ("compacted", _) => trace.read_trace_line(&trace_line("compaction", &[])),
+            ("compacted", _) => trace.read_line_of_row(&trace_line("compaction", &[])),
             _ => {}
         }
     }
@@ -136,6 +136,10 @@ impl CodexHistory {
     ) {
         let Some(info) = &payload.info else { return };
         let total = &info.total_token_usage;
+        // Said again, with news of a rate limit: there was no response.
+        if (total.output_tokens, total.input_tokens) == self.total {
+            return;
+        }
         // A total that shrank was begun anew.
         let before = match total.output_tokens < self.total.0 {
             true => (0, 0),
@@ -147,7 +151,7 @@ impl CodexHistory {
             total.output_tokens - before.0,
             total.input_tokens.saturating_sub(before.1)
         );
-        trace.read_trace_line(&trace_line("assistant", &[("usage", &usage)]));
+        trace.read_line_of_row(&trace_line("assistant", &[("usage", &usage)]));
     }
 }
 
@@ -167,7 +171,7 @@ fn read_call(payload: &RolloutHistoryPayload<'_>, trace: &mut AgentTraceReader) 
         .call_id
         .as_deref()
         .map_or("null".to_owned(), json_string);
-    trace.read_trace_line(&trace_line(
+    trace.read_line_of_row(&trace_line(
         "tool_call",
         &[("id", &id), ("tool", &json_string(name)), ("args", &args)],
     ));
@@ -193,7 +197,7 @@ fn read_output(payload: &RolloutHistoryPayload<'_>, trace: &mut AgentTraceReader
         .call_id
         .as_deref()
         .map_or("null".to_owned(), json_string);
-    trace.read_trace_line(&trace_line(
+    trace.read_line_of_row(&trace_line(
         "tool_result",
         &[
             ("id", &id),
@@ -212,6 +216,6 @@ fn exit_code_in_output(text: &str) -> Option<&str> {
 
 fn read_prompt(text: &str, trace: &mut AgentTraceReader) {
     if !text.is_empty() {
-        trace.read_trace_line(&trace_line("user", &[("text", &json_string(text))]));
+        trace.read_line_of_row(&trace_line("user", &[("text", &json_string(text))]));
     }
 }

@@ -135,7 +135,17 @@ impl AgentTraceReader {
 
     /// Takes one line, with or without its line break. Blank lines are skipped.
     pub fn read_trace_line(&mut self, line: &[u8]) {
+        self.count_line();
+        self.read_line_of_row(line);
+    }
+
+    /// Counts a line of the file, by which warnings name it.
+    pub(crate) fn count_line(&mut self) {
         self.line = self.line.saturating_add(1);
+    }
+
+    /// Takes what a row of another format comes to. The row is counted by itself.
+    pub(crate) fn read_line_of_row(&mut self, line: &[u8]) {
         let line = line.trim_ascii();
         if line.is_empty() {
             return;
@@ -149,6 +159,11 @@ impl AgentTraceReader {
     /// Returns the next item of the lines taken so far. A call with its result gives two items.
     pub fn next_trace_item(&mut self) -> Option<AgentTraceLine> {
         self.ready.pop_front()
+    }
+
+    /// Drops what was read so far.
+    pub(crate) fn forget_items(&mut self) {
+        self.ready.clear();
     }
 
     fn read_trace_line_by_kind(&mut self, wire: &TraceLineWire<'_>) {
