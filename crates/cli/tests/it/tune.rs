@@ -180,6 +180,21 @@ fn token_budgets_are_tried_on_recorded_tasks() {
     assert!(text.contains("-diminishing_rounds = 3\n+diminishing_rounds = 1  # alone: 1 ended where 3 ends 1, 0 of 1 successful later (now 0 of 1), 500 tokens saved (now 400)"), "{text}");
     assert!(!text.contains("+diminishing_tokens"), "{text}");
 
+    // Where no ending is known, saving most is no reason.
+    let unlabelled: String = runs
+        .lines()
+        .filter(|line| !line.contains("\"end\""))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    world.write("unlabelled.jsonl", &unlabelled);
+    let text = world
+        .says(&["tune", "unlabelled.jsonl", "--token-budget", "1000000"])
+        .stdout;
+    assert!(
+        text.contains("no values are proposed") && !text.contains("[token_budget]"),
+        "{text}"
+    );
+
     // A small budget: 0.85 of 1,200 is reached one stop before 0.95 is.
     let small = world
         .says(&["tune", "runs.jsonl", "--token-budget", "1200", "--json"])
@@ -190,4 +205,39 @@ fn token_budgets_are_tried_on_recorded_tasks() {
             .all(|line| serde_json::from_str::<Value>(line).unwrap()["ended"] == 2),
         "{small}"
     );
+}
+
+/// The guard after a compaction is a rule of the preset `openclaw`, not of the file that is read.
+#[test]
+fn a_compaction_ends_no_run_under_presets_without_its_guard() {
+    let world = World::without_git();
+    let call =
+        json!({ "type": "tool_call", "tool": "read", "args": {}, "result": "same" }).to_string();
+    let lines = [
+        json!({ "type": "session", "id": "swe-1-a", "agent": "mine", "goal": "g" }).to_string(),
+        json!({ "type": "user", "text": "go" }).to_string(),
+        call.clone(),
+        json!({ "type": "compaction" }).to_string(),
+        call.clone(),
+        call.clone(),
+        call,
+        json!({ "type": "end", "success": false }).to_string(),
+    ];
+    world.write("runs.jsonl", &(lines.join("\n") + "\n"));
+    let said = world.says(&["tune", "runs.jsonl", "--json"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let halted: Vec<(String, u64)> = said
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .filter(|line| line["halted"].is_u64() && line["preset"].is_string())
+        .map(|line| {
+            let preset = line["preset"].as_str().unwrap().to_owned();
+            (preset, line["halted"].as_u64().unwrap())
+        })
+        .collect();
+    assert!(halted.len() > 2, "{said:?}");
+    for (preset, halted) in halted {
+        assert_eq!(halted, u64::from(preset == "openclaw"), "{preset}");
+    }
 }

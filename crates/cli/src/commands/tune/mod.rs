@@ -90,13 +90,18 @@ fn tune_token_budgets(args: &TuneArgs, budget: u64) -> Result<ExitCode, CommandE
     if by_setup.is_empty() {
         return Err(no_recorded_run_error());
     }
-    print_token_budgets(&by_setup, budget, args.json);
+    let default = policy_without_config()?.token_budget;
+    print_token_budgets(&by_setup, budget, default, args.json);
     Ok(exit_code::to_exit_code(exit_code::YES))
 }
 
+/// Returns the policy that holds where nothing is configured.
+fn policy_without_config() -> Result<Policy, CommandError> {
+    Ok(config::compile_repo_and_personal_config(None, None, TaskDriverKind::Hook)?.policy)
+}
+
 fn policy_with_detector_preset(preset: &str) -> Result<Policy, CommandError> {
-    let mut policy =
-        config::compile_repo_and_personal_config(None, None, TaskDriverKind::Hook)?.policy;
+    let mut policy = policy_without_config()?;
     policy.loops = config::loop_policy_of_named_preset(Path::new("--preset"), preset)?;
     // Caps would end long runs as well, and this is about detectors.
     policy.caps.tool_calls = None;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use checkrein_core::budget::{TokenBudgetEnding, token_budget_ending};
 use checkrein_core::input::Input;
-use checkrein_core::policy::{TokenBudgetSettings, TokenLimitOrTarget};
+use checkrein_core::policy::TokenBudgetSettings;
 use serde_json::{Value, json};
 
 use crate::ui;
@@ -90,59 +90,61 @@ impl TaskSplitter {
 /// A rule for when going on is not worth its tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct BudgetRule {
-    threshold_permille: u32,
-    little: u64,
-    continuations: u32,
+    settings: TokenBudgetSettings,
     /// The mean of the last three stops has to be little, not each of the last two.
     by_mean: bool,
 }
 
-/// The rule that holds where nothing is configured.
-const DEFAULT_RULE: BudgetRule = BudgetRule {
-    threshold_permille: 900,
-    little: 500,
-    continuations: 3,
-    by_mean: false,
-};
-
 impl BudgetRule {
+    /// Returns the keys of `[token_budget]` that are tried, with their values.
+    fn settings_by_key(self) -> [(&'static str, String); 3] {
+        let settings = self.settings;
+        [
+            ("threshold", permille_text(settings.threshold_permille)),
+            (
+                "diminishing_tokens",
+                settings.diminishing_tokens.to_string(),
+            ),
+            (
+                "diminishing_rounds",
+                settings.diminishing_rounds.to_string(),
+            ),
+        ]
+    }
+
+    /// Returns how many values differ from those of another rule.
+    fn moved_values(self, from: Self) -> usize {
+        let pairs = self
+            .settings_by_key()
+            .into_iter()
+            .zip(from.settings_by_key());
+        pairs.filter(|(one, other)| one != other).count()
+    }
+
     /// Returns the first stop at which the task would have ended, if it went on behind it.
     fn first_earlier_ending(self, task: &StopsOfTask, budget: u64) -> Option<usize> {
         let behind = task.used.len().checked_sub(1)?;
         (0..behind).find(|stop| self.ends_at_stop(task, *stop, budget))
     }
 
-    /// How many values differ from those of the default.
-    fn moved_values(self) -> usize {
-        usize::from(self.threshold_permille != DEFAULT_RULE.threshold_permille)
-            + usize::from(self.little != DEFAULT_RULE.little)
-            + usize::from(self.continuations != DEFAULT_RULE.continuations)
-    }
-
     fn ends_at_stop(self, task: &StopsOfTask, stop: usize, budget: u64) -> bool {
         let used = task.used.get(stop).copied().flatten();
         let before = stop.checked_sub(1).and_then(|before| task.delta(before));
         let continuations = u32::try_from(stop).unwrap_or(u32::MAX);
-        let settings = TokenBudgetSettings {
-            threshold_permille: self.threshold_permille,
-            diminishing_tokens: self.little,
-            diminishing_rounds: self.continuations,
-            mode: TokenLimitOrTarget::Limit,
-        };
         let deltas = [task.delta(stop), before];
-        match token_budget_ending(&settings, Some(budget), used, deltas, continuations) {
+        match token_budget_ending(&self.settings, Some(budget), used, deltas, continuations) {
             Some(TokenBudgetEnding::Threshold { .. }) => true,
             ending if !self.by_mean => ending.is_some(),
             _ => {
                 let last: Option<Vec<u64>> = (stop.saturating_sub(2)..=stop)
                     .map(|stop| task.delta(stop))
                     .collect();
-                continuations >= self.continuations
+                continuations >= self.settings.diminishing_rounds
                     && last.is_some_and(|last| {
                         let sum = last
                             .iter()
                             .fold(0_u64, |sum, delta| sum.saturating_add(*delta));
-                        sum < self.little * last.len() as u64
+                        sum < self.settings.diminishing_tokens * last.len() as u64
                     })
             }
         }
@@ -175,16 +177,20 @@ fn outcome_of_rule(rule: BudgetRule, tasks: &[&StopsOfTask], budget: u64) -> Bud
     outcome
 }
 
-fn all_rules() -> impl Iterator<Item = BudgetRule> {
-    [false, true].into_iter().flat_map(|by_mean| {
+/// Returns every rule that is tried. `default` says what the values leave open.
+fn all_rules(default: TokenBudgetSettings) -> impl Iterator<Item = BudgetRule> {
+    [false, true].into_iter().flat_map(move |by_mean| {
         THRESHOLDS.into_iter().flat_map(move |threshold_permille| {
-            LITTLE.into_iter().flat_map(move |little| {
+            LITTLE.into_iter().flat_map(move |diminishing_tokens| {
                 CONTINUATIONS
                     .into_iter()
-                    .map(move |continuations| BudgetRule {
-                        threshold_permille,
-                        little,
-                        continuations,
+                    .map(move |diminishing_rounds| BudgetRule {
+                        settings: TokenBudgetSettings {
+                            threshold_permille,
+                            diminishing_tokens,
+                            diminishing_rounds,
+                            ..default
+                        },
                         by_mean,
                     })
             })
@@ -192,12 +198,18 @@ fn all_rules() -> impl Iterator<Item = BudgetRule> {
     })
 }
 
-/// Prints what each rule would have done, and what the counts speak for.
+/// Prints what each rule would have done, and what the counts speak for. `default` are the settings where
+/// nothing is configured.
 pub(super) fn print_token_budgets(
     by_setup: &BTreeMap<String, Vec<StopsOfTask>>,
     budget: u64,
+    default: TokenBudgetSettings,
     as_json: bool,
 ) {
+    let default = BudgetRule {
+        settings: default,
+        by_mean: false,
+    };
     let all: Vec<&StopsOfTask> = by_setup.values().flatten().collect();
     let several: Vec<&StopsOfTask> = all
         .iter()
@@ -208,7 +220,7 @@ pub(super) fn print_token_budgets(
         .iter()
         .fold(0_u64, |sum, task| sum.saturating_add(task.total));
     if as_json {
-        for rule in all_rules() {
+        for rule in all_rules(default.settings) {
             ui::print_json(&rule_json(
                 rule,
                 outcome_of_rule(rule, &several, budget),
@@ -225,18 +237,14 @@ pub(super) fn print_token_budgets(
     ui::print_line_to_stdout(
         "\nthreshold  tokens  continuations  rule       ended  successful later  tokens saved",
     );
-    for rule in all_rules() {
+    for rule in all_rules(default.settings) {
         let outcome = outcome_of_rule(rule, &several, budget);
-        let mark = if rule == DEFAULT_RULE {
-            "  (default)"
-        } else {
-            ""
-        };
+        let mark = if rule == default { "  (default)" } else { "" };
         ui::print_line_to_stdout(&format!(
             "{:<9}  {:<6}  {:<13}  {:<9}  {:>5}  {:>16}  {:>12}{mark}",
-            permille_text(rule.threshold_permille),
-            rule.little,
-            rule.continuations,
+            permille_text(rule.settings.threshold_permille),
+            rule.settings.diminishing_tokens,
+            rule.settings.diminishing_rounds,
             if rule.by_mean {
                 "mean of 3"
             } else {
@@ -247,71 +255,78 @@ pub(super) fn print_token_budgets(
             outcome.saved_tokens,
         ));
     }
-    print_proposal("all of them", &several, budget);
+    print_proposal("all of them", &several, budget, default);
     for (setup, tasks) in by_setup {
         let labelled = tasks.iter().filter(|task| task.success.is_some()).count();
         if labelled >= TASKS_FOR_OWN_PROPOSAL && by_setup.len() > 1 {
             let tasks: Vec<&StopsOfTask> =
                 tasks.iter().filter(|task| task.used.len() > 1).collect();
-            print_proposal(setup, &tasks, budget);
+            print_proposal(setup, &tasks, budget, default);
         }
     }
 }
 
 /// Prints the rule that saves most and loses no more than the default, as a diff with a sentence for each
 /// value. The mean has no setting: it is only compared.
-fn print_proposal(of: &str, tasks: &[&StopsOfTask], budget: u64) {
-    let now = outcome_of_rule(DEFAULT_RULE, tasks, budget);
-    let best = all_rules()
+fn print_proposal(of: &str, tasks: &[&StopsOfTask], budget: u64, default: BudgetRule) {
+    // A task of which nobody knows how it ended cannot show what an earlier end would have lost.
+    let known: Vec<&StopsOfTask> = tasks
+        .iter()
+        .copied()
+        .filter(|task| task.success.is_some())
+        .collect();
+    let tasks = known.as_slice();
+    if tasks.is_empty() {
+        ui::print_line_to_stdout(&format!(
+            "\nFor {of}: of no task with more than one stop is it known how it ended, so no values are proposed. Lines \"end\" with \"success\" say it: docs/trace-format.md"
+        ));
+        return;
+    }
+    let now = outcome_of_rule(default, tasks, budget);
+    let best = all_rules(default.settings)
         .filter(|rule| !rule.by_mean)
         .map(|rule| (rule, outcome_of_rule(rule, tasks, budget)))
         .filter(|(_, outcome)| outcome.later_successful <= now.later_successful)
         // Of equals the one that moves least.
-        .max_by_key(|(rule, outcome)| (outcome.saved_tokens, Reverse(rule.moved_values())));
-    let rule = best.map_or(DEFAULT_RULE, |(rule, _)| rule);
-    if rule == DEFAULT_RULE {
+        .max_by_key(|(rule, outcome)| (outcome.saved_tokens, Reverse(rule.moved_values(default))));
+    let rule = best.map_or(default, |(rule, _)| rule);
+    if rule == default {
         ui::print_line_to_stdout(&format!(
             "\nFor {of}: these counts speak for no other values."
         ));
         return;
     }
     ui::print_line_to_stdout(&format!(
-        "\nFor {of}, {} with more than one stop:\n\n [token_budget]",
+        "\nFor {of}, {} with more than one stop and a known ending:\n\n [token_budget]",
         tasks.len()
     ));
-    let moved = [
-        (
-            "threshold",
-            permille_text(DEFAULT_RULE.threshold_permille),
-            permille_text(rule.threshold_permille),
-            BudgetRule {
-                threshold_permille: rule.threshold_permille,
-                ..DEFAULT_RULE
-            },
-        ),
-        (
-            "diminishing_tokens",
-            DEFAULT_RULE.little.to_string(),
-            rule.little.to_string(),
-            BudgetRule {
-                little: rule.little,
-                ..DEFAULT_RULE
-            },
-        ),
-        (
-            "diminishing_rounds",
-            DEFAULT_RULE.continuations.to_string(),
-            rule.continuations.to_string(),
-            BudgetRule {
-                continuations: rule.continuations,
-                ..DEFAULT_RULE
-            },
-        ),
+    let proposed = rule.settings;
+    let one_moved = [
+        TokenBudgetSettings {
+            threshold_permille: proposed.threshold_permille,
+            ..default.settings
+        },
+        TokenBudgetSettings {
+            diminishing_tokens: proposed.diminishing_tokens,
+            ..default.settings
+        },
+        TokenBudgetSettings {
+            diminishing_rounds: proposed.diminishing_rounds,
+            ..default.settings
+        },
     ];
-    for (key, old, new, alone) in moved {
+    let values = default
+        .settings_by_key()
+        .into_iter()
+        .zip(rule.settings_by_key());
+    for (settings, ((key, old), (_, new))) in one_moved.into_iter().zip(values) {
         if old == new {
             continue;
         }
+        let alone = BudgetRule {
+            settings,
+            by_mean: false,
+        };
         let alone = outcome_of_rule(alone, tasks, budget);
         ui::print_line_to_stdout(&format!(
             "-{key} = {old}\n+{key} = {new}  # alone: {} ended where {old} ends {}, {} of {} successful later (now {} of {}), {} tokens saved (now {})",
@@ -336,9 +351,9 @@ fn rule_json(rule: BudgetRule, outcome: BudgetRuleOutcome, budget: u64) -> Value
     json!({
         "schema": "checkrein/tune/1",
         "token_budget": budget,
-        "threshold": f64::from(rule.threshold_permille) / 1000.0,
-        "diminishing_tokens": rule.little,
-        "diminishing_rounds": rule.continuations,
+        "threshold": f64::from(rule.settings.threshold_permille) / 1000.0,
+        "diminishing_tokens": rule.settings.diminishing_tokens,
+        "diminishing_rounds": rule.settings.diminishing_rounds,
         "by_mean": rule.by_mean,
         "ended": outcome.ended,
         "ending_known": outcome.ending_known,
