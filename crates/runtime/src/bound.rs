@@ -284,17 +284,15 @@ pub(crate) fn excerpt_of_result(redactor: &Redactor, result: &serde_json::Value)
     if !is_cut && head.len() <= EXCERPT_HEAD + EXCERPT_TAIL {
         return head.into();
     }
-    let hidden = redactor.redact_text(text.get(tail_begin..).unwrap_or_default());
-    let unseen = if is_cut {
-        UNSEEN_AT_CUT.min(hidden.len())
-    } else {
-        0
+    let tail = match is_cut {
+        true => {
+            let hidden = redactor.redact_text(text.get(tail_begin..).unwrap_or_default());
+            let unseen = hidden.ceil_char_boundary(UNSEEN_AT_CUT.min(hidden.len()));
+            on_one_line(hidden.get(unseen..).unwrap_or_default())
+        }
+        // All of it is in the head.
+        false => head.clone(),
     };
-    let tail = on_one_line(
-        hidden
-            .get(hidden.ceil_char_boundary(unseen)..)
-            .unwrap_or_default(),
-    );
     let head = head
         .get(..head.floor_char_boundary(EXCERPT_HEAD))
         .unwrap_or_default();

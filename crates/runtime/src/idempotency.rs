@@ -336,9 +336,9 @@ pub(crate) fn recorded_decision_on_input(
                 Decision::Round(_) => of_round = Some((made.decision, made.why)),
                 decision => return Ok(Some((decision, made.why))),
             },
-            // It is said again only while nothing has followed: agents that begin their ids anew
+            // It is said again only while no work has followed: agents that begin their ids anew
             // would have the end of an earlier task otherwise.
-            Event::Input(_) | Event::TaskOpened { .. } if of_round.is_some() => return Ok(noted()),
+            event if of_round.is_some() && is_work_behind_round(&event) => return Ok(noted()),
             event if matches!(input, Input::StopRequested(_)) => {
                 if let Some(answer) = stop_decision_in_event(event, known, &scope) {
                     return Ok(Some(answer));
@@ -356,6 +356,22 @@ pub(crate) fn recorded_decision_on_input(
         Input::StopRequested(_) | Input::EvidenceArrived(_) | Input::TreeRead(_)
     );
     Ok(noted().filter(|_| !waits))
+}
+
+/// Whether the agent or a person went on. A resumed run begins with inputs that say nothing of the kind.
+fn is_work_behind_round(event: &Event) -> bool {
+    match event {
+        Event::TaskOpened { .. } => true,
+        Event::Input(stamped) => matches!(
+            stamped.input,
+            Input::PromptSubmitted(_)
+                | Input::ToolRequested(_)
+                | Input::ToolReturned(_)
+                | Input::RoundEnded(_)
+                | Input::StopRequested(_)
+        ),
+        _ => false,
+    }
 }
 
 /// The decision on this stop, or on a newer one of its scope that took its place.

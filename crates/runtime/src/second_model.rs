@@ -495,8 +495,11 @@ impl ActivityShownToSecondModel {
             {
                 "vetoed"
             }
-            Decision::Tool(ToolDecision::Deny { .. } | ToolDecision::Rewrite { .. }) => "denied",
-            Decision::Tool(ToolDecision::Halt { .. }) => "denied",
+            Decision::Tool(
+                ToolDecision::Deny { .. }
+                | ToolDecision::Rewrite { .. }
+                | ToolDecision::Halt { .. },
+            ) => "denied",
             Decision::Tool(ToolDecision::Ask { .. }) => "a person was asked",
             _ => return,
         };
@@ -539,10 +542,12 @@ impl ActivityShownToSecondModel {
     /// Whether a round has ended since the last rating; for an agent that shows no rounds, whether
     /// a call came back since.
     fn is_progress_rating_due(&self, state: &SessionState) -> bool {
-        match state.shows_rounds {
-            true => self.round_over && self.since_rating > 0,
+        let is_step_over = match state.shows_rounds {
+            true => self.round_over,
             false => self.returned,
-        }
+        };
+        // A late result of an earlier task is no step.
+        is_step_over && self.since_rating > 0
     }
 
     /// Returns the calls since the last rating, one a line.

@@ -656,7 +656,8 @@ impl Runtime {
             Input::ToolReturned(returned) => {
                 returned.tokens = tokens.or(returned.tokens.take());
                 let response = delivery.seen_tool_response.or(delivery.tool_response);
-                let is_shown = policy.veto.is_some() || policy.progress.is_some();
+                // The veto is told only what became of the calls.
+                let is_shown = policy.progress.is_some();
                 // What a layer took out of a result must not be kept, nor be shown to a model.
                 let is_original = |fact: &MiddlewareAnswerFact| fact.says == MiddlewareAnswer::Pass;
                 if is_shown && !returned.facts.empty && delivery.layers.iter().all(is_original) {

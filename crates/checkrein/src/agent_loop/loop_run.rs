@@ -171,6 +171,8 @@ impl<'a> AgentLoopRun<'a> {
         if prompt {
             self.conversation.cut_before = false;
             self.conversation.revisions = 0;
+            // What ended at a round before this prompt is another task.
+            self.ended_at_round = None;
         }
         let said = text.clone();
         self.append_conversation_entry(AgentLoopJournalEntry::User { text, prompt })

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use checkrein_core::decision::ToolDecision;
 use checkrein_core::ids::{LayerName, ScopeId, SessionId};
-use checkrein_core::input::{Input, SessionStartKind};
+use checkrein_core::input::{Input, RoundEnded, SessionStartKind};
 use checkrein_core::middleware::{
     MiddlewareAnswer, MiddlewareAnswerFact, MiddlewareStage, withheld_result_notice,
 };
 use checkrein_core::policy::Policy;
-use checkrein_core::state::SessionState;
+use checkrein_core::state::{CALL_WINDOW_LEN, SessionState};
 use serde_json::Value;
 
 use super::question::{AnyMiddlewareAnswer, MiddlewareQuestion, tool_result_text};
@@ -173,10 +173,9 @@ impl Runtime {
                     patience,
                 );
             }
-            Input::RoundEnded(_) => {
-                let scope = scope_id_of_input(&delivery.input);
+            Input::RoundEnded(round) => {
                 let question =
-                    MiddlewareQuestion::RoundEnd(round_for_middleware(about, state, &scope));
+                    MiddlewareQuestion::RoundEnd(round_for_middleware(about, state, round));
                 facts = self.ask_all_middleware_layers(
                     policy,
                     MiddlewareStage::RoundEnd,
@@ -472,20 +471,25 @@ impl Runtime {
 fn round_for_middleware(
     about: MiddlewareSessionContext,
     state: &SessionState,
-    scope: &ScopeId,
+    round: &RoundEnded,
 ) -> RoundEndForMiddleware {
     let task = state.task.as_ref();
     let totals = task.map(|task| task.totals).unwrap_or_default();
-    let window = task.and_then(|task| Some(&task.conversation_scope_by_id(scope)?.window));
+    let window = task.and_then(|task| Some(&task.conversation_scope_by_id(&round.scope)?.window));
+    let recent = window.into_iter().flatten();
+    // The state is that before this round; its window may hold one call more than detectors look back at.
+    let surplus = recent.clone().count().saturating_sub(CALL_WINDOW_LEN);
+    let of_round = round.tokens.as_ref().map(|tokens| tokens.output);
     RoundEndForMiddleware {
         about,
-        // The counter is that of the state before this round.
         round: totals.rounds + 1,
         tool_calls: totals.tool_calls,
-        output_tokens: totals.output_tokens,
-        recent_calls: window
-            .into_iter()
-            .flatten()
+        output_tokens: match (totals.output_tokens, of_round) {
+            (Some(before), Some(new)) => Some(before.saturating_add(new)),
+            (known, new) => known.or(new),
+        },
+        recent_calls: recent
+            .skip(surplus)
             .map(|call| RecentCallForMiddleware {
                 call: format!("{:016x}", call.call.0),
                 outcome: call.outcome.map(|outcome| format!("{outcome:08x}")),
